@@ -198,7 +198,7 @@ func instanceProblems(src *Source, buffer string, inst *tracefs.Instance) {
 			file = fe.File
 			p.Evidence, p.Unreadable = Evidence{File: fe.File}, notOpened(err)
 			if errors.Is(err, tracefs.ErrRefused) || !essential(file) {
-				src.Notes = append(src.Notes, "not read: "+err.Error())
+				src.Notes = append(src.Notes, fmt.Sprintf("not read: %s: %s", fe.File, reasonOf(fe.Err)))
 				continue
 			}
 		case errors.As(err, &ff):

@@ -1,5 +1,7 @@
 package audit
 
+import "github.com/ringaudit/ringaudit/tracefs/ringlog"
+
 var ruleNothingRecorded = &Rule{
 	ID: "nothing-recorded", Group: GroupCoverage, Severity: SeverityWarning,
 	Title:     "Nothing was recorded at all",
@@ -10,6 +12,9 @@ var ruleNothingRecorded = &Rule{
 
 func checkNothing(a *Audit, r *Rule) {
 	for _, b := range a.Buffers {
+		if b.witness != nil && b.witness.Mode == ringlog.ModeAlone {
+			continue // nothing was asked of the buffer: the capture was of BPF programs
+		}
 		if b.Kind == BufferRing && b.HasCounters() && b.before == nil && b.Ledger.Count(Total, Written).None() &&
 			b.Ledger.Count(Total, Dropped).None() && b.Ledger.Count(Total, CommitOverrun).None() {
 			a.emit(r, Finding{Buffer: b.Name, Message: "every counter is zero: nothing was recorded", Evidence: b.Ledger.Evidence(Total, Kept)})

@@ -5,7 +5,7 @@ import "fmt"
 var ruleSizeGranted = &Rule{
 	ID: "size-request-versus-granted", Group: GroupGeometry, Severity: SeverityNote,
 	Title:     "The size that is printed is not what was asked for, nor what it costs",
-	Text:      `A request is rounded up to whole sub-buffers, each of which loses its header to the events; there are at least two, and one more, the reader page, is not counted. Kernels since 5.10 print what was granted (8 becomes 11), older ones and 5.15 print the request. Neither is the memory that is used.`,
+	Text:      `A request is rounded up to whole sub-buffers, each of which loses its header to the events; there are at least two, and one more, the reader page, is not counted. Current kernels print what was granted (8 becomes 11): 5.10.262 and 6.1 on do; 4.4 to 5.8 and 5.15.135 print the request. Neither is the memory that is used.`,
 	Remedy:    "",
 	Citations: []string{"buffer-size-R4", "buffer-size-R5", "buffer-size-R17", "buffer-size-R27"},
 }

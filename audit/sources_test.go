@@ -363,3 +363,14 @@ func TestManyMarks(t *testing.T) {
 		t.Errorf("%d holes and %d omitted, want %d", len(c.Holes), c.HolesOmitted, n)
 	}
 }
+
+// A capture of BPF programs alone asked nothing of its buffer: that it recorded
+// nothing is no finding, and that of any other empty buffer is.
+func TestNothingAskedOfTheBuffer(t *testing.T) {
+	for mode, want := range map[string]int{"alone": 0, "equal": 1} {
+		a := bundled(ring(cpuStats{}).with("witness.json", witnessJSON(mode, 0, 0)), nil, Options{})(t)
+		if got := findings(a, "nothing-recorded"); len(got) != want {
+			t.Errorf("witness %s: %d findings nothing-recorded, want %d: %v", mode, len(got), want, got)
+		}
+	}
+}
